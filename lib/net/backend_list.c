@@ -18,11 +18,19 @@
 extern const struct myi_sink myi_net_sink;
 
 static const struct myi_backend_ops *const built_in[] = {
+#if MYRA_HAVE_URING
+    &myi_backend_uring_token,
+#endif
     &myi_backend_epoll,
 };
 
+#if MYRA_HAVE_URING
+#define AUTO_LIST "uring-token,epoll"
+#define EXIST_LIST "auto, uring-token, epoll"
+#else
 #define AUTO_LIST "epoll"
 #define EXIST_LIST "auto, epoll"
+#endif
 
 static const struct myi_backend_ops *find(const char *name, size_t len)
 {
