@@ -52,7 +52,6 @@ struct origin {
     uint32_t conn_count;
     uint32_t hold_count;
     uint32_t held;
-    uint64_t requests;
     uint64_t bad_requests;
     char scratch[SCRATCH_CAP];
 };
@@ -137,7 +136,6 @@ static void answer_request(struct origin_conn *conn, const char *head,
 {
     struct origin *const origin = conn->origin;
 
-    origin->requests++;
     if (len < 16 || memcmp(head, "GET /", 5) != 0 ||
         (head[5] != 's' && head[5] != 'l'))
         origin->bad_requests++;
@@ -388,11 +386,6 @@ const uint8_t *origin_body(const struct origin *origin, int is_large)
     const struct answer *const answer = &origin->answers[is_large != 0];
 
     return (const uint8_t *)answer->bytes + answer->head_len;
-}
-
-uint64_t origin_requests(const struct origin *origin)
-{
-    return origin->requests;
 }
 
 uint64_t origin_bad_requests(const struct origin *origin)

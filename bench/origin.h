@@ -28,8 +28,7 @@ uint16_t origin_port(const struct origin *origin);
 /* The body of a path; every byte tells its place. */
 const uint8_t *origin_body(const struct origin *origin, int is_large);
 
-/* Requests so far, and those among them that were not as expected. */
-uint64_t origin_requests(const struct origin *origin);
+/* Requests so far that were not as expected. */
 uint64_t origin_bad_requests(const struct origin *origin);
 
 /* Connections open now. */

@@ -304,7 +304,7 @@ Test(close, connecting_has_a_deadline)
     struct myra_conn_options options;
     struct sockaddr_in in = { .sin_family = AF_INET };
     socklen_t len = sizeof(in);
-    int fds[8], full = -1, listener;
+    int fds[8], listener;
     struct rig rig;
 
     /* A listener that nobody accepts from, with its queue full. */
@@ -332,7 +332,6 @@ Test(close, connecting_has_a_deadline)
     }
     cr_assert_eq(rig.reason, MYRA_CLOSE_CONNECT);
     cr_assert_eq(rig.err, -ETIMEDOUT);
-    (void)full;
     for (int i = 0; i < 8; i++)
         close(fds[i]);
     close(listener);

@@ -480,7 +480,6 @@ void myra_loop_free(struct myra_loop *loop)
     /* In the child of a fork the kernel's objects are the parent's. */
     if (loop->fork_generation != fork_generation)
         return;
-    loop->is_freeing = 1;
     end_all(loop);
     while (loop->slots.used > 0) {
         if (myra_loop_step(loop, (int64_t)(100 * MYI_MS_NS)) < 0)

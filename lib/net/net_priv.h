@@ -144,7 +144,6 @@ struct myra_loop {
     struct myra_conn *ready;
     struct myra_conn **ready_end;
     struct myi_io *dead; /* slots to give back, linked by slot + 1 in fd */
-    struct myra_conn *stalled;
     uint32_t stalled_count;
     struct myra_task *posted; /* newest first; _Atomic by builtins */
     uint32_t wake_pending;
@@ -154,7 +153,6 @@ struct myra_loop {
     uint8_t is_owned; /* owner is the thread that runs it */
     uint8_t is_spin;
     uint8_t in_turn;
-    uint8_t is_freeing;
     struct myra_loop_stats stats;
     char reason[512];
 };
@@ -260,8 +258,5 @@ static inline struct myra_loop *myi_loop_of(const struct myi_be *be)
  * reason line. */
 int myi_backend_open(const struct myra_loop_options *options,
                      struct myra_loop *loop, char *error, size_t error_cap);
-
-/* addr.c */
-int myi_addr_family_len(const struct sockaddr *addr, socklen_t addr_len);
 
 #endif

@@ -31,11 +31,24 @@ static unsigned level_of(uint64_t now_ms, uint64_t expiry_ms)
     return (63 - (unsigned)__builtin_clzll(diff)) / MYI_WHEEL_BITS;
 }
 
+static void link_in(struct myi_wheel *wheel, unsigned level, uint64_t at,
+                    struct myra_timer *timer)
+{
+    const unsigned index = (at >> (level * MYI_WHEEL_BITS)) & SLOT_MASK;
+    struct myra_timer **head = &wheel->slot[level][index];
+
+    timer->next = *head;
+    timer->link = head;
+    if (timer->next != NULL)
+        timer->next->link = &timer->next;
+    *head = timer;
+    wheel->used[level] |= (uint64_t)1 << index;
+}
+
 static void insert(struct myi_wheel *wheel, struct myra_timer *timer)
 {
     uint64_t at = timer->expiry_ms;
-    unsigned level, index;
-    struct myra_timer **head;
+    unsigned level;
 
     if (at <= wheel->now_ms)
         at = wheel->now_ms + 1;
@@ -44,14 +57,7 @@ static void insert(struct myi_wheel *wheel, struct myra_timer *timer)
     level = level_of(wheel->now_ms, at);
     if (level >= MYI_WHEEL_LEVELS)
         level = MYI_WHEEL_LEVELS - 1;
-    index = (at >> (level * MYI_WHEEL_BITS)) & SLOT_MASK;
-    head = &wheel->slot[level][index];
-    timer->next = *head;
-    timer->link = head;
-    if (timer->next != NULL)
-        timer->next->link = &timer->next;
-    *head = timer;
-    wheel->used[level] |= (uint64_t)1 << index;
+    link_in(wheel, level, at, timer);
 }
 
 void myi_wheel_add(struct myi_wheel *wheel, struct myra_timer *timer,
@@ -127,23 +133,9 @@ static void cascade(struct myi_wheel *wheel)
             list = timer->next;
             /* Due in this very tick: the level-0 slot is run next. */
             if (timer->expiry_ms <= wheel->now_ms)
-                timer->expiry_ms = wheel->now_ms;
-            timer->link = NULL;
-            timer->next = NULL;
-            if (timer->expiry_ms == wheel->now_ms) {
-                struct myra_timer **head =
-                    &wheel->slot[0][wheel->now_ms & SLOT_MASK];
-
-                timer->next = *head;
-                timer->link = head;
-                if (timer->next != NULL)
-                    timer->next->link = &timer->next;
-                *head = timer;
-                wheel->used[0] |= (uint64_t)1
-                                  << (wheel->now_ms & SLOT_MASK);
-            } else {
+                link_in(wheel, 0, wheel->now_ms, timer);
+            else
                 insert(wheel, timer);
-            }
         }
     }
 }

@@ -37,12 +37,6 @@ void resp_start(struct resp *resp, int is_head, const uint8_t *expect,
     resp->expect_len = expect_len;
 }
 
-int resp_is_fresh(const struct resp *resp)
-{
-    return resp->phase == RESP_HEAD && resp->kept_len == 0 &&
-           resp->status == 0;
-}
-
 /* ---- Heads -------------------------------------------------------------- */
 
 static int is_digit(char c)

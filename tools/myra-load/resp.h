@@ -65,9 +65,6 @@ void resp_fini(struct resp *resp);
 void resp_start(struct resp *resp, int is_head, const uint8_t *expect,
                 int64_t expect_len);
 
-/* 1 when no byte of the response has come yet. */
-int resp_is_fresh(const struct resp *resp);
-
 /* Takes data; *used_out is how much of it belongs to this response. */
 enum resp_verdict resp_feed(struct resp *resp, const uint8_t *data, size_t len,
                             size_t *used_out);
