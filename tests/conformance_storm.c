@@ -18,7 +18,8 @@
 #include "lib/net/net_priv.h"
 #include "tests/net_rig.h"
 
-TestSuite(storm, .timeout = 120);
+/* The long check runs some thousand schedules in one test. */
+TestSuite(storm, .timeout = 1800);
 
 static uint64_t next_random(uint64_t *state)
 {
